@@ -1,0 +1,42 @@
+# shellcheck shell=bash disable=SC2034  # its variables are for who sources it
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the programs of the test machine share: messages, the cache, the root.
+# Sourced by vm/root, vm/chroot, vm/build and vm/run; does nothing by itself.
+
+TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+CACHE=${SHUNT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/shunt}
+VM=$TREE/vm
+
+say() { echo "vm: $*" >&2; }
+die() { echo "${0##*/}: $*" >&2; exit 125; }
+usage_error() { echo "${0##*/}: $* (see --help)" >&2; exit 2; }
+
+# The head comment of the calling program is its help.
+show_help() { sed -n '4,/^$/s/^# \{0,1\}//p' "$0"; exit 0; }
+
+# need COMMAND:PACKAGE...: all of them, or one line that says what to install.
+need() {
+	local pair missing=
+	for pair; do
+		PATH=$PATH:/usr/sbin:/sbin command -v "${pair%%:*}" >/dev/null ||
+			missing+=" ${pair#*:}"
+	done
+	[ -z "$missing" ] || die "missing programs; run: apt-get install$missing"
+}
+
+# What goes before a command to give it a mount namespace of its own and root's
+# rights over it. A user becomes root of a user namespace.
+ENTER=(unshare --mount --propagation private --)
+[ "$(id -u)" = 0 ] || ENTER=(unshare --map-root-user "${ENTER[@]:1}")
+
+# root_key: changes whenever the root has to be built anew.
+root_key() { cat "$VM/root" "$VM/initrd" | sha256sum | cut -c1-12; }
+
+# root_dir: the root's folder in the cache, built if it is not there yet.
+root_dir() {
+	local dir
+	dir=$CACHE/root-$(root_key)
+	[ -e "$dir/complete" ] || "$VM/root" >/dev/null || exit
+	echo "$dir"
+}
