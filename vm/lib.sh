@@ -40,3 +40,6 @@ root_dir() {
 	[ -e "$dir/complete" ] || "$VM/root" >/dev/null || exit
 	echo "$dir"
 }
+
+# seen PATH: a path of the cache as the root sees it.
+seen() { echo "/cache${1#"$CACHE"}"; }
