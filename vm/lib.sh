@@ -37,6 +37,7 @@ root_key() { cat "$VM/root" "$VM/initrd" | sha256sum | cut -c1-12; }
 root_dir() {
 	local dir
 	dir=$CACHE/root-$(root_key)
+	touch -c "$dir/complete"
 	[ -e "$dir/complete" ] || "$VM/root" >/dev/null || exit
 	echo "$dir"
 }
