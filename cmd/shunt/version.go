@@ -11,7 +11,7 @@ import (
 )
 
 // version is set by the build: -ldflags "-X main.version=1.2.3".
-var version = "0.1"
+var version = "0.1.0"
 
 const versionHelp = `Usage: shunt version [--json]
 
