@@ -47,7 +47,7 @@ Conditions of a RULE:
   scope=loopback|any  this host to itself, or any pair of addresses
   busy-poll=TIME      spin so long for data before sleeping, at most 10ms
 
-For rules that say nothing else:
+For allow rules that say nothing else (a deny reaches as far as it can):
   --scope SCOPE       loopback (default) or any: containers need any
   --busy-poll TIME    such as 50us; default: the socket's own setting
 

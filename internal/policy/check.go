@@ -24,16 +24,28 @@ func Check(rules []Rule) error {
 			}
 		}
 	}
-	return anyAllow(rules)
+	return checkDenies(rules)
 }
 
-func anyAllow(rules []Rule) error {
-	for _, r := range rules {
+// checkDenies refuses a deny with no allow behind it: nothing is joined by
+// default, so it would do nothing. "deny all" may close a list, for clarity.
+func checkDenies(rules []Rule) error {
+	last := -1
+	for i, r := range rules {
 		if r.Allow {
-			return nil
+			last = i
 		}
 	}
-	return fmt.Errorf("only deny rules, so nothing would be joined: add an allow rule, or use shunt down")
+	if last < 0 {
+		return fmt.Errorf("only deny rules, so nothing would be joined: add an allow rule, or use shunt down")
+	}
+	for i, r := range rules[last+1:] {
+		if r.AnyPort() && r.family() == 0 {
+			continue
+		}
+		return fmt.Errorf("rule %d (%s) does nothing, no allow rule comes after it: put it before the rule that it limits", last+i+2, r)
+	}
+	return nil
 }
 
 // covers tells whether every connection that b matches, a matches too.

@@ -48,6 +48,10 @@ func parseConditions(allow bool, words []string, def Defaults) ([]Rule, error) {
 	}
 	if allow {
 		d.BusyPoll = def.BusyPoll
+	} else {
+		// A deny that reached less far than the allows behind it would
+		// let through what it is meant to stop.
+		d.Scope = ScopeAny
 	}
 	for _, word := range words {
 		if err := d.condition(word); err != nil {

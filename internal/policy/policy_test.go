@@ -15,7 +15,7 @@ func TestParseWritesOutWhatItRead(t *testing.T) {
 		want []string
 	}{
 		{"allow port=6379", []string{"allow port=6379 scope=loopback"}},
-		{"  deny   all ", []string{"deny all scope=loopback"}},
+		{"  deny   all ", []string{"deny all scope=any"}},
 		{"allow port=80,8000-8010 scope=any", []string{"allow port=80 scope=any", "allow port=8000-8010 scope=any"}},
 		{"allow addr=10.1.2.3 end=client", []string{"allow addr=10.1.2.3/32 end=client scope=loopback"}},
 		{"allow addr=::ffff:10.0.0.0/104", []string{"allow addr=10.0.0.0/8 scope=loopback"}},
@@ -80,6 +80,9 @@ func TestParseTeaches(t *testing.T) {
 }
 
 func TestDefaultsFillOnlyWhatIsSilent(t *testing.T) {
+	if rules, _ := Parse("deny port=1", Defaults{}); rules[0].Scope != ScopeAny {
+		t.Error("a deny rule reaches less far than an allow rule may")
+	}
 	def := Defaults{Scope: ScopeAny, BusyPoll: 50 * time.Microsecond}
 	for text, want := range map[string]string{
 		"allow port=1": "allow port=1 scope=any busy-poll=50us",
@@ -109,19 +112,21 @@ func TestFileErrorsNameTheLine(t *testing.T) {
 
 func TestCheckFindsRulesWithoutEffect(t *testing.T) {
 	for text, want := range map[string]string{
-		"allow all; deny port=22":                              "rule 2 (deny port=22",
-		"deny port=22; allow all":                              "",
-		"allow port=1-100; deny port=50":                       "can never match",
-		"allow port=50; deny port=1-100":                       "",
-		"allow port=80 end=server; deny port=80":               "",
-		"allow port=80; deny port=80 end=server":               "can never match",
-		"allow addr=10.0.0.0/8; deny addr=10.1.0.0/16":         "can never match",
-		"allow addr=10.1.0.0/16; deny addr=10.0.0.0/8":         "",
-		"allow family=4; deny addr=10.0.0.0/8":                 "can never match",
-		"allow family=6; deny addr=10.0.0.0/8":                 "",
-		"allow all scope=loopback; allow port=80 scope=any":    "",
-		"allow all scope=any; allow port=80 scope=loopback":    "can never match",
-		"allow addr=10.0.0.0/8 end=client; deny addr=10.1.1.1": "",
+		"allow all; deny port=22":                               "rule 2 (deny port=22 scope=any) does nothing",
+		"deny port=22; allow all":                               "",
+		"deny port=22; allow all; deny all":                     "",
+		"deny port=22; allow all; deny family=6":                "rule 3 (deny family=6 scope=any) does nothing",
+		"allow port=1-100; allow port=50":                       "rule 2 (allow port=50 scope=loopback) can never match",
+		"allow port=50; allow port=1-100":                       "",
+		"allow port=80 end=server; allow port=80":               "",
+		"allow port=80; allow port=80 end=server":               "can never match",
+		"deny addr=10.0.0.0/8; allow addr=10.1.0.0/16":          "can never match",
+		"deny addr=10.1.0.0/16; allow addr=10.0.0.0/8":          "",
+		"deny family=4; allow addr=10.0.0.0/8":                  "can never match",
+		"deny family=6; allow addr=10.0.0.0/8":                  "",
+		"allow all scope=loopback; allow port=80 scope=any":     "",
+		"allow all scope=any; allow port=80 scope=loopback":     "can never match",
+		"allow addr=10.0.0.0/8 end=client; allow addr=10.1.1.1": "",
 		"deny all": "only deny rules",
 	} {
 		var rules []Rule

@@ -53,6 +53,7 @@ var fallbacks = map[string]string{
 	"peer_closed": "the peer shut down reading, or closed",
 	"filter":      "the reader has a socket filter",
 	"timestamp":   "one end asks for timestamps",
+	"control":     "sent with ancillary data",
 	"rcvlowat":    "the reader set SO_RCVLOWAT",
 	"taken_over":  "a part of the kernel reads the socket",
 	"repair":      "TCP_REPAIR",
