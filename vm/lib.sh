@@ -13,7 +13,7 @@ die() { echo "${0##*/}: $*" >&2; exit 125; }
 usage_error() { echo "${0##*/}: $* (see --help)" >&2; exit 2; }
 
 # The head comment of the calling program is its help.
-show_help() { sed -n '4,/^$/s/^# \{0,1\}//p' "$0"; exit 0; }
+show_help() { awk 'NR > 3 && !/^#/ { exit } NR > 3 && !/shellcheck/ { sub(/^# ?/, ""); print }' "$0"; exit 0; }
 
 # need COMMAND:PACKAGE...: all of them, or one line that says what to install.
 need() {
@@ -40,6 +40,14 @@ root_dir() {
 	touch -c "$dir/complete"
 	[ -e "$dir/complete" ] || "$VM/root" >/dev/null || exit
 	echo "$dir"
+}
+
+# use_go: a Go new enough on the PATH; the root has one for hosts without.
+use_go() {
+	local minor
+	minor=$(go env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+	[ "${minor:-0}" -ge 24 ] || PATH=$(root_dir)/fs/usr/lib/go/bin:$PATH
+	export PATH
 }
 
 # seen PATH: a path of the cache as the root sees it.
