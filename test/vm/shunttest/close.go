@@ -495,6 +495,7 @@ func portReuse(e *Env) {
 		e.setInt(c, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 		e.must("bind", unix.Bind(c, e.addr(port)))
 		e.must("connect", unix.Connect(c, sa))
+		e.noDelay(c)
 		s := e.accept(l)
 		e.join(c, s)
 		e.exchange(c, s)

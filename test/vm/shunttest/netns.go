@@ -117,7 +117,9 @@ func (e *Env) talk(c, s int) {
 	e.Go(func() error { return e.stream(c, 2, size, 20000, func(int) {}) })
 	e.Wait()
 	now := readCounters()
-	if now.since(before, "ring_bytes") < int64(size) {
+	// Two full streams on two CPUs overflow to TCP as they please; a fifth by
+	// ring cannot come from the greeting alone.
+	if now.since(before, "ring_bytes") < int64(size)/5 {
 		e.Fatalf("%d of %d bytes by ring; %s", now.since(before, "ring_bytes"), 2*size, now.why(before))
 	}
 }
@@ -175,8 +177,8 @@ func (e *Env) namespacesDiffer() {
 func nsBridge(t *T) {
 	e := nsEnv(t)
 	e.netns("sh-a", "sh-b", "sh-r")
-	e.veth("sh-a", "ar", "10.71.0.1/24", "sh-r", "ra", "")
-	e.veth("sh-b", "br", "10.71.0.2/24", "sh-r", "rb", "")
+	e.veth("sh-a", "aw", "10.71.0.1/24", "sh-r", "ra", "")
+	e.veth("sh-b", "bw", "10.71.0.2/24", "sh-r", "rb", "")
 	e.run("ip -n sh-r link add br0 type bridge && ip -n sh-r link set br0 up")
 	e.run("ip -n sh-r link set ra master br0 && ip -n sh-r link set rb master br0")
 	l := e.listenIn("sh-b", "10.71.0.2", 9000)
@@ -191,8 +193,8 @@ func nsBridge(t *T) {
 // router: a -- r -- b, with r forwarding.
 func (e *Env) router() {
 	e.netns("sh-a", "sh-b", "sh-r")
-	e.veth("sh-a", "ar", "10.72.1.2/24", "sh-r", "ra", "10.72.1.1/24")
-	e.veth("sh-b", "br", "10.72.2.2/24", "sh-r", "rb", "10.72.2.1/24")
+	e.veth("sh-a", "aw", "10.72.1.2/24", "sh-r", "ra", "10.72.1.1/24")
+	e.veth("sh-b", "bw", "10.72.2.2/24", "sh-r", "rb", "10.72.2.1/24")
 	e.run("ip -n sh-a route add default via 10.72.1.1 && ip -n sh-b route add default via 10.72.2.1")
 	e.run("ip netns exec sh-r sysctl -qw net.ipv4.ip_forward=1")
 }
