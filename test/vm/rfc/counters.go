@@ -24,6 +24,7 @@ const (
 	joined
 	exists
 	failed
+	notEntered
 	lastError
 	results
 )
@@ -42,7 +43,9 @@ func judge(m *ebpf.Map, before proc.Stats) error {
 	n := uint64(*connections)
 	switch {
 	case r[failed] != 0:
-		return fmt.Errorf("%d unexpected errors, the last is %w", r[failed], unix.Errno(r[lastError]))
+		return fmt.Errorf("%d unexpected errors of bpf_sock_splice_pair, the last is %w", r[failed], unix.Errno(r[lastError]))
+	case r[notEntered] != 0:
+		return fmt.Errorf("%d sockets not entered into the sockhash, the last by %w", r[notEntered], unix.Errno(r[lastError]))
 	case r[established] != 2*n || r[entered] != 2*n:
 		return fmt.Errorf("%d callbacks and %d sockets entered, want %d of each", r[established], r[entered], 2*n)
 	case r[joined] != n:

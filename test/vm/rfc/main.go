@@ -27,6 +27,7 @@ import (
 var (
 	connections = flag.Int("connections", 300, "connections to make")
 	cgroupDir   = flag.String("cgroup", "/sys/fs/cgroup/rfc", "cgroup to make and use")
+	mptcp       = flag.Bool("mptcp", false, "listen with MPTCP, as Go programs do by default")
 	seed        = flag.Uint64("seed", 1, "of the random sizes and bytes")
 )
 

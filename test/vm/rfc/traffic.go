@@ -9,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -32,7 +33,10 @@ type counter struct{ n atomic.Uint64 }
 func (c *counter) total() uint64 { return c.n.Load() }
 
 func makeTraffic(connections int, seed uint64) error {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	// Go listens with MPTCP if it may; the RFC is about plain TCP.
+	var config net.ListenConfig
+	config.SetMultipathTCP(*mptcp)
+	l, err := config.Listen(context.Background(), "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}

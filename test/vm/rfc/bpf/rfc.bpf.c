@@ -34,9 +34,10 @@ enum result {
 	ALONE		= 2,	/* peer not there (yet) */
 	JOINED		= 3,
 	EXISTS		= 4,	/* -EEXIST */
-	FAILED		= 5,	/* any other error */
-	LAST_ERROR	= 6,	/* its number */
-	RESULTS		= 7,
+	FAILED		= 5,	/* any other error of splice_pair */
+	NOT_ENTERED	= 6,	/* the sockhash refused */
+	LAST_ERROR	= 7,	/* number of the last error of either */
+	RESULTS		= 8,
 };
 
 struct {
@@ -54,14 +55,14 @@ static __always_inline void count(__u32 slot)
 		__sync_fetch_and_add(n, 1);
 }
 
-static __always_inline void fail(int err)
+static __always_inline void fail(__u32 what, int err)
 {
 	__u32 slot = LAST_ERROR;
 	__u64 *n = bpf_map_lookup_elem(&results, &slot);
 
 	if (n)
 		*n = -err;
-	count(FAILED);
+	count(what);
 }
 
 static __always_inline void join(struct bpf_sock_ops *ctx, struct tuple *swapped)
@@ -80,7 +81,7 @@ static __always_inline void join(struct bpf_sock_ops *ctx, struct tuple *swapped
 	else if (err == -EEXIST)
 		count(EXISTS);
 	else
-		fail(err);
+		fail(FAILED, err);
 }
 
 SEC("sockops")
@@ -101,7 +102,7 @@ int rfc_splice(struct bpf_sock_ops *ctx)
 	own.remote_port = swapped.local_port = bpf_ntohl(ctx->remote_port);
 	err = bpf_sock_hash_update(ctx, &socks, &own, BPF_ANY);
 	if (err) {
-		fail(err);
+		fail(NOT_ENTERED, err);
 		return 1;
 	}
 	count(ENTERED);
