@@ -4,7 +4,8 @@
 // of its own, makes connections in it, and checks that the program joined them
 // without an unexpected error, that every byte came back, and that bytes went
 // through rings. It runs as root inside the test machine, loads tcp_shunt if that
-// is not loaded, and prints one line: PASS or FAIL and why.
+// is not loaded, and prints PASS or FAIL and why for a plain listener and for one
+// of MPTCP, as Go programs make by default: a plain client of it is plain TCP.
 //
 // Neighbours: bpf/rfc.bpf.c (the program), traffic.go (the connections),
 // counters.go (what the program and the module counted).
@@ -27,20 +28,35 @@ import (
 var (
 	connections = flag.Int("connections", 300, "connections to make")
 	cgroupDir   = flag.String("cgroup", "/sys/fs/cgroup/rfc", "cgroup to make and use")
-	mptcp       = flag.Bool("mptcp", false, "listen with MPTCP, as Go programs do by default")
 	seed        = flag.Uint64("seed", 1, "of the random sizes and bytes")
 )
 
 func main() {
 	flag.Parse()
-	if err := run(); err != nil {
-		fmt.Println("FAIL rfc:", err)
+	failed := false
+	for _, mptcp := range []bool{false, true} {
+		failed = !report(mptcp, run(mptcp)) || failed
+	}
+	if failed {
 		os.Exit(1)
 	}
-	fmt.Printf("PASS rfc: %d connections, seed %d\n", *connections, *seed)
 }
 
-func run() error {
+// report prints the line of one test.
+func report(mptcp bool, err error) bool {
+	name := "rfc/plain-listener"
+	if mptcp {
+		name = "rfc/mptcp-listener"
+	}
+	if err != nil {
+		fmt.Println("FAIL", name, err)
+		return false
+	}
+	fmt.Printf("PASS %s %d connections, seed %d\n", name, *connections, *seed)
+	return true
+}
+
+func run(mptcp bool) error {
 	if err := module.Load(); err != nil {
 		return err
 	}
@@ -65,10 +81,11 @@ func run() error {
 		return fmt.Errorf("attaching: %w", err)
 	}
 	defer l.Close()
-	if err := makeTraffic(*connections, *seed); err != nil {
+	sent, err := makeTraffic(*connections, *seed, mptcp)
+	if err != nil {
 		return err
 	}
-	return judge(objs.Results, before)
+	return judge(objs.Results, before, sent)
 }
 
 // enterCgroup makes a cgroup and moves this process there and, later, back.

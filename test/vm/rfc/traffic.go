@@ -14,7 +14,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,29 +24,26 @@ const (
 	maxMessage = 24 << 10
 )
 
-// traffic counts the bytes sent by both ends.
-var traffic counter
+// sent counts the bytes sent by both ends.
+var sent uint64
 
-type counter struct{ n atomic.Uint64 }
-
-func (c *counter) total() uint64 { return c.n.Load() }
-
-func makeTraffic(connections int, seed uint64) error {
-	// Go listens with MPTCP if it may; the RFC is about plain TCP.
+// makeTraffic returns how many bytes the connections carried.
+func makeTraffic(connections int, seed uint64, mptcp bool) (uint64, error) {
 	var config net.ListenConfig
-	config.SetMultipathTCP(*mptcp)
+	config.SetMultipathTCP(mptcp)
 	l, err := config.Listen(context.Background(), "tcp4", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer l.Close()
+	before := sent
 	random := rand.New(rand.NewPCG(seed, 0))
 	for i := range connections {
 		if err := oneConnection(l, random, i%2 == 1); err != nil {
-			return fmt.Errorf("connection %d: %w", i, err)
+			return 0, fmt.Errorf("connection %d: %w", i, err)
 		}
 	}
-	return nil
+	return sent - before, nil
 }
 
 func oneConnection(l net.Listener, random *rand.Rand, both bool) error {
@@ -109,7 +105,7 @@ func transfer(from, to net.Conn, b []byte) error {
 
 func send(c net.Conn, b []byte) error {
 	n, err := c.Write(b)
-	traffic.n.Add(uint64(n))
+	sent += uint64(n)
 	return err
 }
 
