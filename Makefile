@@ -20,11 +20,11 @@ module: ## module/tcp_shunt.ko, for the kernel of KDIR
 	@test -d "$(KDIR)" || { echo "no kernel headers in $(KDIR); run: apt-get install linux-headers-$$(uname -r)" >&2; exit 1; }
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/module" modules
 
-cli: ## ./shunt, static (needs Go 1.24)
-	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o shunt ./cmd/shunt
+cli: ## ./shunt, static
+	vm/go build -trimpath -ldflags '-X main.version=$(VERSION)' -o shunt ./cmd/shunt
 
 bpf: ## the BPF programs anew (needs clang and libbpf-dev)
-	go generate ./internal/... ./test/...
+	vm/go generate ./internal/... ./test/...
 
 install: module install-cli ## module, CLI and man pages on this machine
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/module" INSTALL_MOD_DIR=updates \

@@ -45,7 +45,7 @@ root_dir() {
 # use_go: a Go new enough on the PATH; the root has one for hosts without.
 use_go() {
 	local minor
-	minor=$(go env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+	minor=$(go env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p' || true)
 	[ "${minor:-0}" -ge 24 ] || PATH=$(root_dir)/fs/usr/lib/go/bin:$PATH
 	export PATH
 }
