@@ -9,7 +9,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"shunt.dev/shunt/internal/bpfstate"
@@ -21,13 +23,13 @@ import (
 const statusHelp = `Usage: shunt status [--json]
 
 Shows the kernel and the module, the policy with what each rule did since it was
-put in place, how many connections are joined, and how many of their bytes went
-through rings.
+put in place, how many connections are joined, how many of their bytes went
+through rings, and why sockets were refused, if some were.
 
 A rule counts each socket that it matched, so a connection with both ends under
 the policy counts twice; OFFERED counts the connecting ends and JOINED the
-connections. REFUSED says why sockets were not joined: ENOENT means that the
-other end is remote or not under the policy. shunt stats tells more.
+connections. REFUSED gives the errors of sockets that were not joined: ENOENT
+means that the other end is remote or not under the policy.
 
 Example:
   shunt status --json | jq .ring_share
@@ -42,6 +44,9 @@ type statusResult struct {
 	RingBytes uint64       `json:"ring_bytes"`
 	TCPBytes  uint64       `json:"tcp_bytes"`
 	RingShare *float64     `json:"ring_share"` // null: no byte sent yet
+
+	// Why sockets were not joined, whoever asked: reasons with their counts.
+	Refused map[string]uint64 `json:"refused"`
 }
 
 type moduleStatus struct {
@@ -88,7 +93,7 @@ func status(args []string) error {
 }
 
 func readStatus() (statusResult, error) {
-	r := statusResult{Kernel: module.KernelRelease()}
+	r := statusResult{Kernel: module.KernelRelease(), Refused: map[string]uint64{}}
 	r.Module = moduleStatus{module.Loaded(), module.Version(), module.RingSize()}
 	if err := r.Policy.read(); err != nil {
 		return r, err
@@ -101,6 +106,11 @@ func readStatus() (statusResult, error) {
 	r.RingBytes, r.TCPBytes = s.Get("ring_bytes"), s.Sum("tcp_bytes_")
 	if share, ok := s.RingShare(); ok {
 		r.RingShare = &share
+	}
+	for _, c := range s {
+		if reason, ok := strings.CutPrefix(c.Name, "refused_"); ok && c.Value > 0 {
+			r.Refused[reason] = c.Value
+		}
 	}
 	return r, err
 }
@@ -140,6 +150,13 @@ func (r statusResult) show() error {
 		t.Row("joined", fmt.Sprintf("%d now, %d since the module was loaded", r.Joined, r.Joins))
 		t.Row("bytes", r.bytesText())
 	}
+	for i, reason := range slices.Sorted(maps.Keys(r.Refused)) {
+		label := ""
+		if i == 0 {
+			label = "refused"
+		}
+		t.Row(label, fmt.Sprintf("%d %s", r.Refused[reason], refusalText(reason)))
+	}
 	if err := t.Write(os.Stdout); err != nil {
 		return err
 	}
@@ -178,6 +195,13 @@ func (r statusResult) bytesText() string {
 	}
 	return fmt.Sprintf("%s through rings (%s), %s by TCP on joined connections",
 		table.Bytes(r.RingBytes), percent(*r.RingShare), table.Bytes(r.TCPBytes))
+}
+
+func refusalText(reason string) string {
+	if text := proc.ExplainRefusal(reason); text != "" {
+		return text
+	}
+	return reason
 }
 
 func (p policyStatus) showRules() error {

@@ -73,9 +73,9 @@ func Explain(name string) string {
 	return meanings[name]
 }
 
-// ExplainFallback says what a fallback reason means.
-func ExplainFallback(reason string) string {
-	return fallbacks[reason]
+// ExplainRefusal says what a reason for not joining means.
+func ExplainRefusal(reason string) string {
+	return refusals[reason]
 }
 
 func prefixed(prefix, text string) string {
