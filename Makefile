@@ -28,8 +28,8 @@ bpf: ## the BPF programs anew (needs clang and libbpf-dev)
 
 install: module install-cli ## module, CLI and man pages on this machine
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)/module" INSTALL_MOD_DIR=updates \
-		$(if $(DESTDIR),INSTALL_MOD_PATH="$(DESTDIR)") modules_install
-	$(if $(DESTDIR),,depmod)
+		CONFIG_MODULE_SIG_ALL= $(if $(DESTDIR),INSTALL_MOD_PATH="$(DESTDIR)") modules_install
+	$(if $(DESTDIR),,depmod "$$(cat "$(KDIR)/include/config/kernel.release")")
 
 install-cli: cli ## only CLI and man pages
 	install -Dm755 shunt "$(DESTDIR)$(PREFIX)/sbin/shunt"
@@ -47,7 +47,7 @@ uninstall: ## what install and dkms put on this machine
 	-dkms remove tcp_shunt/$(VERSION) --all 2>/dev/null
 	rm -rf "$(DKMS_SRC)" "$(DESTDIR)"/lib/modules/*/updates/tcp_shunt.ko*
 	rm -f "$(DESTDIR)$(PREFIX)/sbin/shunt" "$(DESTDIR)$(PREFIX)"/share/man/man[58]/shunt*.[58]
-	$(if $(DESTDIR),,depmod)
+	$(if $(DESTDIR),,-depmod)
 
 check: ## every test, in the test machine too (half an hour)
 	test/check
