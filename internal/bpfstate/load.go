@@ -43,7 +43,7 @@ func explain(err error) error {
 	case errors.As(err, &verifier):
 		return fmt.Errorf("the kernel refused the policy program (%w): run shunt doctor", firstCause(verifier))
 	case errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("the policy program needs bpf_shunt_join from the module tcp_shunt, with its type information: run shunt doctor (%w)", err)
+		return fmt.Errorf("the policy program does not find bpf_shunt_join: the loaded tcp_shunt has no type information, or is too old; run shunt doctor")
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("loading a BPF program is not permitted: run as root, outside of a container")
 	}
