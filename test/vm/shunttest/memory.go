@@ -22,12 +22,7 @@ const tightCgroup = joinedCgroup + "/tight"
 // tight moves the process into a memory cgroup below the joined one.
 func tight(e *Env) {
 	e.leaveCgroup()
-	undo := func() {
-		e.leaveCgroup()
-		os.Remove(tightCgroup)
-		os.WriteFile(joinedCgroup+"/cgroup.subtree_control", []byte("-memory"), 0o644)
-	}
-	e.cleanup(undo)
+	e.cleanup(func() { e.leaveCgroup(); leaveTight() })
 	for _, d := range []string{"/sys/fs/cgroup", joinedCgroup} {
 		if err := os.WriteFile(d+"/cgroup.subtree_control", []byte("+memory"), 0o644); err != nil {
 			e.Skipf("no memory cgroups here: %v", err)
@@ -35,6 +30,12 @@ func tight(e *Env) {
 	}
 	e.must("mkdir", os.MkdirAll(tightCgroup, 0o755))
 	e.must("entering", os.WriteFile(tightCgroup+"/cgroup.procs", []byte(fmt.Sprint(os.Getpid())), 0o644))
+}
+
+// leaveTight makes the joined cgroup one that processes can be in again.
+func leaveTight() {
+	os.Remove(tightCgroup)
+	os.WriteFile(joinedCgroup+"/cgroup.subtree_control", []byte("-memory"), 0o644)
 }
 
 func cgroupNumber(name string) int64 {

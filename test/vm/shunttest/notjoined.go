@@ -5,8 +5,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,13 +21,14 @@ func init() {
 	joinedOnly("not-joined/other-end-outside-the-policy", otherEndOutside)
 	joinedOnly("not-joined/offers-expire-many", offersExpireMany)
 	joinedOnly("not-joined/wrong-socket-for-ulp", wrongSocketForULP)
-	joinedOnly("not-joined/kernel-sockets", func(t *T) {
-		t.Skipf("no kernel service with a TCP socket is at hand on this kernel")
-	})
+	joinedOnly("not-joined/kernel-sockets", kernelSockets)
 }
 
 func notJoined(make func(*Env) (int, int)) func(*T) {
 	return func(t *T) {
+		if opt.trigger == "ulp" {
+			t.Skipf("needs the policy: nobody else would ask")
+		}
 		e := newEnv(t, joinedFresh, "4")
 		e.enter()
 		before := readCounters()
@@ -129,7 +132,12 @@ func (e *Env) leaveCgroup() {
 	e.must("leaving", os.WriteFile(plainCgroup+"/cgroup.procs", []byte(fmt.Sprint(os.Getpid())), 0o644))
 }
 
+// otherEndOutside: a policy's offer that nobody takes must not last. One that an
+// application makes by itself may wait for the other application.
 func otherEndOutside(t *T) {
+	if opt.trigger == "ulp" {
+		t.Skipf("needs the policy")
+	}
 	for _, clientInside := range []bool{true, false} {
 		e := newEnv(t, joinedFresh, "4")
 		e.enter()
@@ -145,13 +153,6 @@ func otherEndOutside(t *T) {
 		}
 		c := e.dial(sa)
 		s := e.accept(l)
-		if e.joined && opt.trigger == "ulp" {
-			one := s
-			if clientInside {
-				one = c
-			}
-			e.must("TCP_ULP", unix.SetsockoptString(one, unix.IPPROTO_TCP, tcpULP, "shunt"))
-		}
 		e.exchange(c, s)
 		why := eventually(4*time.Second, func() string {
 			if n := readCounters()["offers_pending"]; n != 0 {
@@ -224,3 +225,47 @@ func wrongSocketForULP(t *T) {
 	e.exchange(c, s)
 	e.closeAll()
 }
+
+// kernelSockets: the kernel's NFS server, asked to do nothing (RPC procedure 0),
+// is a TCP peer with no process and no struct socket of a user's.
+func kernelSockets(t *T) {
+	if opt.trigger == "ulp" {
+		t.Skipf("needs the policy: the kernel does not ask by itself")
+	}
+	e := newEnv(t, joinedFresh, "4")
+	e.enter()
+	e.startNFS()
+	before := readCounters()
+	for i := 0; i < 5; i++ {
+		c := e.dial(e.addr(2049))
+		for n := 0; n < 10; n++ {
+			e.must("write", writeAll(c, rpcNull))
+			e.must("read the answer", readExactly(c, make([]byte, 28)))
+		}
+		e.drop(c)
+	}
+	now := readCounters()
+	if now.since(before, "joins") != 0 || now.since(before, "ring_bytes") != 0 {
+		t.Fatalf("a socket of the kernel's was joined: %d", now.since(before, "joins"))
+	}
+	t.Note("%s", now.why(before))
+	e.closeAll()
+}
+
+func (e *Env) startNFS() {
+	for _, line := range []string{
+		"modprobe nfsd",
+		"mkdir -p /run/nfsd /var/lib/nfs/v4recovery && mount -t nfsd nfsd /proc/fs/nfsd",
+		"echo -2 -3 +4 >/proc/fs/nfsd/versions; echo tcp 2049 >/proc/fs/nfsd/portlist",
+		"echo 1 >/proc/fs/nfsd/threads",
+	} {
+		if out, err := exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
+			e.Skipf("no kernel service with a TCP socket here: %s: %s", line, bytes.TrimSpace(out))
+		}
+	}
+	e.cleanup(func() { exec.Command("sh", "-c", "echo 0 >/proc/fs/nfsd/threads; umount /proc/fs/nfsd").Run() })
+}
+
+// rpcNull is a record with a call of procedure 0 of NFS 4, without credentials.
+var rpcNull = []byte{0x80, 0, 0, 40, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0x86, 0xa3, 0, 0, 0, 4, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}

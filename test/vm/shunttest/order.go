@@ -381,4 +381,5 @@ func inFlightAtJoin(e *Env) {
 			e.must("stream", e.stream(fd, base+3+i, 5000, 1000, func(int) {}))
 		}
 	}
+	e.exchange(c, s) // all that was in flight is read: by ring now
 }

@@ -122,12 +122,15 @@ func runOne(t *test) int {
 		fmt.Printf("SKIP %s (needs the module)\n", t.name)
 		return 2
 	}
-	before := modUseCount()
+	gauges, uses := readCounters(), modUseCount()
 	start := time.Now()
 	code, reason := runInChild(t, limit)
 	took := time.Since(start).Seconds()
+	if code != 0 && !opt.plain {
+		leaveTight() // a killed test cleans up nothing
+	}
 	if code == 0 && !opt.plain {
-		if leak := leaks(before); leak != "" {
+		if leak := leaks(gauges, uses); leak != "" {
 			code, reason = exitFail, "left behind: "+leak
 		}
 	}
