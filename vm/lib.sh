@@ -30,12 +30,18 @@ need() {
 ENTER=(unshare --mount --propagation private --)
 [ "$(id -u)" = 0 ] || ENTER=(unshare --map-root-user "${ENTER[@]:1}")
 
+may_enter() {
+	"${ENTER[@]}" true 2>/dev/null || die "no user namespaces for users on this host: run as root," \
+		"or allow them (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
+}
+
 # root_key: changes whenever the root has to be built anew.
 root_key() { cat "$VM/root" "$VM/initrd" | sha256sum | cut -c1-12; }
 
 # root_dir: the root's folder in the cache, built if it is not there yet.
 root_dir() {
 	local dir
+	may_enter
 	dir=$CACHE/root-$(root_key)
 	touch -c "$dir/complete"
 	[ -e "$dir/complete" ] || "$VM/root" >/dev/null || exit
@@ -47,7 +53,8 @@ use_go() {
 	local minor
 	minor=$(go env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p' || true)
 	[ "${minor:-0}" -ge 24 ] || PATH=$(root_dir)/fs/usr/lib/go/bin:$PATH
-	export PATH
+	# The tree may lie there without git, or belong to somebody else.
+	export PATH GOFLAGS="-buildvcs=false ${GOFLAGS:-}"
 }
 
 # seen PATH: a path of the cache as the root sees it.
