@@ -33,6 +33,7 @@ func init() {
 	diff("close/linger-drained", lingerDrained)
 	diff("close/disconnect-and-reuse", disconnectReuse)
 	diff("close/disconnect-with-data", disconnectWithData)
+	joinedOnly("close/joined-again-after-disconnect", joinedAgain)
 	diff("close/never-accepted", neverAccepted)
 	diff("close/never-accepted-many", neverAcceptedMany)
 	diff("close/late-accept", lateAccept)
@@ -391,6 +392,18 @@ func disconnectReuse(e *Env) {
 	e.recvN(s2, 5000)
 	e.close(c)
 	e.drain(s2)
+}
+
+// joinedAgain: a socket that was disconnected is as good as new.
+func joinedAgain(t *T) {
+	e := newEnv(t, joinedWarm, "4")
+	e.enter()
+	before := readCounters()
+	disconnectReuse(e)
+	if n := readCounters().since(before, "joins"); n != 2 {
+		t.Fatalf("%d joins, expected one for each of the two connections", n)
+	}
+	e.closeAll()
 }
 
 func disconnect(fd int) error {

@@ -21,6 +21,7 @@ import (
 
 type options struct {
 	run, skip string
+	prefix    string
 	list      bool
 	plain     bool
 	trigger   string
@@ -49,7 +50,9 @@ func main() {
 	flag.BoolVar(&opt.verbose, "v", false, "print what each side saw")
 	flag.StringVar(&opt.child, "child", "", "(internal) run one test in this process")
 	flag.StringVar(&opt.helper, "helper", "", "(internal) be a process that a test needs")
+	flag.StringVar(&opt.prefix, "prefix", "", "`text` to print before the names of tests")
 	flag.Parse()
+	triggerOfAll = opt.trigger
 
 	switch {
 	case opt.trigger != "policy" && opt.trigger != "ulp":

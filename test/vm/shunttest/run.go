@@ -119,7 +119,7 @@ func runOne(t *test) int {
 		limit = opt.timeout
 	}
 	if t.joined && opt.plain {
-		fmt.Printf("SKIP %s (needs the module)\n", t.name)
+		fmt.Printf("SKIP %s%s (needs the module)\n", opt.prefix, t.name)
 		return 2
 	}
 	gauges, uses := readCounters(), modUseCount()
@@ -136,13 +136,13 @@ func runOne(t *test) int {
 	}
 	switch code {
 	case 0:
-		fmt.Printf("PASS %s (%.1fs)\n", t.name, took)
+		fmt.Printf("PASS %s%s (%.1fs)\n", opt.prefix, t.name, took)
 		return 0
 	case exitSkip:
-		fmt.Printf("SKIP %s (%s)\n", t.name, reason)
+		fmt.Printf("SKIP %s%s (%s)\n", opt.prefix, t.name, reason)
 		return 2
 	}
-	fmt.Printf("FAIL %s (%.1fs) %s\n", t.name, took, reason)
+	fmt.Printf("FAIL %s%s (%.1fs) %s\n", opt.prefix, t.name, took, reason)
 	return 1
 }
 
