@@ -146,8 +146,9 @@ func peerBlockedInRecv(e *Env) {
 }
 
 func peerBlockedInSend(e *Env) {
+	big := pattern(1, 32<<20)
 	c, s := e.pair()
-	w := e.later("send", func() string { return errName(writeAll(c, pattern(1, 32<<20))) })
+	w := e.later("send", func() string { return errName(writeAll(c, big)) })
 	w.waiting()
 	e.close(s)
 	w.wait()
@@ -262,13 +263,14 @@ func shutdownRdwr(e *Env) {
 }
 
 func shutdownWhileSending(e *Env) {
+	big := pattern(1, 32<<20)
 	c, s := e.pair()
-	w := e.later("send", func() string { return errName(writeAll(c, pattern(1, 32<<20))) })
+	w := e.later("send", func() string { return errName(writeAll(c, big)) })
 	w.waiting()
 	e.shutdown(c, unix.SHUT_WR)
 	w.wait()
 	e.signals()
-	e.rec("stream is a prefix: %v", isPrefix(s, pattern(1, 32<<20)))
+	e.rec("stream is a prefix: %v", isPrefix(s, big))
 }
 
 // isPrefix reads fd to its end and says whether it is the beginning of want.

@@ -530,20 +530,21 @@ func sendTimeout(e *Env) {
 	c, s := e.pair()
 	tv := unix.NsecToTimeval(int64(400 * time.Millisecond))
 	e.must("SO_SNDTIMEO", unix.SetsockoptTimeval(c, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv))
+	all := pattern(1, 32<<20)
 	start := time.Now()
-	n, err := unix.SendmsgN(c, pattern(1, 32<<20), nil, nil, 0)
+	n, err := unix.SendmsgN(c, all, nil, nil, 0)
 	e.rec("partial: %v %s, %s", n > 0 && n < 32<<20, errName(err), bucket(time.Since(start)))
 	start = time.Now()
-	k, err := unix.SendmsgN(c, pattern(1, 32<<20)[n:], nil, nil, 0)
+	k, err := unix.SendmsgN(c, all[n:], nil, nil, 0)
 	for err == nil { // the window may have opened a little
 		n += k
 		start = time.Now()
-		k, err = unix.SendmsgN(c, pattern(1, 32<<20)[n:], nil, nil, 0)
+		k, err = unix.SendmsgN(c, all[n:], nil, nil, 0)
 	}
 	e.rec("then %s, %s", errName(err), bucket(time.Since(start)))
 	got := make([]byte, n)
 	e.must("read", readExactly(s, got))
-	e.rec("stream right: %v", bytes.Equal(got, pattern(1, 32<<20)[:n]))
+	e.rec("stream right: %v", bytes.Equal(got, all[:n]))
 	e.poll(c)
 }
 

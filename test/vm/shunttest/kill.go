@@ -34,10 +34,11 @@ func killSender(e *Env) {
 }
 
 func killReader(e *Env) {
+	big := pattern(1, 32<<20)
 	c, s := e.pair()
 	h := e.helper("read-slowly", s)
-	w := e.later("writer", func() string { return errName(writeAll(c, pattern(1, 64<<20))) })
-	time.Sleep(200 * time.Millisecond)
+	w := e.later("writer", func() string { return errName(writeAll(c, big)) })
+	time.Sleep(500 * time.Millisecond) // it started, and is in the middle
 	h.Process.Kill()
 	w.wait()
 	e.signals()

@@ -72,6 +72,7 @@ func loadUnload100(t *T) {
 	down()
 	opt.trigger = "ulp"
 	t.cleanup(func() { opt.trigger = triggerOfAll; policyUp() })
+	t.must("loading the module", policyUp())
 	underTraffic(t, scaled(100))
 }
 

@@ -72,12 +72,12 @@ func signalWaitAll(e *Env, restart bool) {
 
 func signalSend(e *Env, restart bool, timeout time.Duration) {
 	e.must("sigaction", setRestart(restart))
+	all := pattern(1, 32<<20)
 	c, s := e.pair()
 	if timeout > 0 {
 		tv := unix.NsecToTimeval(int64(timeout))
 		e.must("SO_SNDTIMEO", unix.SetsockoptTimeval(c, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv))
 	}
-	all := pattern(1, 32<<20)
 	var sent int
 	w := e.later("send", func() string {
 		n, err := unix.SendmsgN(c, all, nil, nil, 0)
