@@ -75,7 +75,8 @@ void shunt_fin_work(struct work_struct *work)
 		struct shunt_end *end = &pair->end[i];
 		struct sock *sk;
 
-		if (!READ_ONCE(pair->dir[!i].finished))
+		/* Pairs with the release in shunt_finish(). */
+		if (!smp_load_acquire(&pair->dir[!i].finished))
 			continue;
 		sk = shunt_sk_get(end);
 		if (!sk)
@@ -116,6 +117,7 @@ static void shunt_finish(struct shunt_end *end, u32 fin_seq)
 	if (shunt_peer_knows(end))
 		return;
 	WRITE_ONCE(out->fin_seq, fin_seq);
+	/* Pairs with the acquire in shunt_fin_work(). */
 	smp_store_release(&out->finished, true);
 	shunt_pair_get(pair);
 	if (!queue_delayed_work(shunt_wq, &pair->fin_work, SHUNT_FIN_DELAY))
@@ -182,6 +184,7 @@ void shunt_close(struct sock *sk, long timeout)
 		base->close(sk, timeout);
 	if (pair) {
 		shunt_finish(end, fin_seq);
+		shunt_end_close(end);
 		shunt_pair_put(pair);
 	}
 	this_cpu_dec(closing);

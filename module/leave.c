@@ -152,15 +152,33 @@ static int shunt_leave(struct sock *sk)
 	return 0;
 }
 
-/* Does the caller want the slot for somebody else? TCP judges the rest. */
-static bool shunt_is_other_ulp(sockptr_t optval, unsigned int optlen)
+enum shunt_ulp_wish { SHUNT_WISH_NONE, SHUNT_WISH_OURS, SHUNT_WISH_OTHER };
+
+/* Who shall have the slot? TCP judges a name that can't be read. */
+static enum shunt_ulp_wish shunt_ulp_wish(int level, int optname,
+					  sockptr_t optval, unsigned int optlen)
 {
 	char name[TCP_ULP_NAME_MAX] = "";
 
-	if (!optlen || copy_from_sockptr(name, optval,
-					 min_t(size_t, optlen, sizeof(name) - 1)))
-		return false;
-	return strcmp(name, SHUNT_NAME);
+	if (level != SOL_TCP || optname != TCP_ULP || !optlen ||
+	    copy_from_sockptr(name, optval,
+			      min_t(size_t, optlen, sizeof(name) - 1)))
+		return SHUNT_WISH_NONE;
+	return strcmp(name, SHUNT_NAME) ? SHUNT_WISH_OTHER : SHUNT_WISH_OURS;
+}
+
+/* Our slot outlives a disconnect; the core would say that it is taken. */
+static int shunt_join_again(struct sock *sk)
+{
+	struct shunt_end *end;
+	int err = -EEXIST;
+
+	lock_sock(sk);
+	end = shunt_end(sk);
+	if (end && end->state == SHUNT_LEFT)
+		err = shunt_join_self(sk);
+	release_sock(sk);
+	return err;
 }
 
 int shunt_setsockopt(struct sock *sk, int level, int optname,
@@ -171,11 +189,16 @@ int shunt_setsockopt(struct sock *sk, int level, int optname,
 
 	if (!base)
 		return -EINVAL;
-	if (level == SOL_TCP && optname == TCP_ULP &&
-	    shunt_is_other_ulp(optval, optlen)) {
+	switch (shunt_ulp_wish(level, optname, optval, optlen)) {
+	case SHUNT_WISH_OURS:
+		return shunt_join_again(sk);
+	case SHUNT_WISH_OTHER:
 		err = shunt_leave(sk);
 		if (err)
 			return err;
+		break;
+	case SHUNT_WISH_NONE:
+		break;
 	}
 	return base->setsockopt(sk, level, optname, optval, optlen);
 }

@@ -108,14 +108,18 @@ static int shunt_refuse(const struct sock *sk)
 		return REFUSE(mptcp, -EINVAL);
 	if (tcp_sk(sk)->repair)
 		return REFUSE(repair, -EINVAL);
-	if (sk->sk_kern_sock || !sk->sk_net_refcnt)
+	/*
+	 * The child of a kernel listener that nobody accepted yet may become a
+	 * user's: MPTCP listeners, Go's default, have plain TCP children.
+	 */
+	if ((sk->sk_kern_sock && sk->sk_socket) || !sk->sk_net_refcnt)
 		return REFUSE(kernel, -EINVAL);
-	if (rcu_access_pointer(sk->sk_user_data) && !shunt_is_idle_sockmap(sk))
+	if (READ_ONCE(sk->sk_user_data) && !shunt_is_idle_sockmap(sk))
 		return REFUSE(user_data, -EINVAL);
 	if (rcu_access_pointer(sk->sk_filter))
 		return REFUSE(filter, -EINVAL);
 	if (shunt_is_signed(sk))
-		return REFUSE(signed, -EINVAL);
+		return REFUSE(authenticated, -EINVAL);
 	return 0;
 }
 

@@ -70,15 +70,33 @@ static void shunt_ring_free(struct shunt_ring *ring)
 		return;
 	shunt_sub(rings, 1);
 	shunt_sub(ring_memory, ring->size);
-	kvfree(ring->buf);
+	free_pages((unsigned long)ring->buf, get_order(ring->size));
+	ring->buf = NULL;
+}
+
+static void shunt_rings_free(struct shunt_pair *pair)
+{
+	shunt_ring_free(&pair->dir[0].ring);
+	shunt_ring_free(&pair->dir[1].ring);
+}
+
+/*
+ * Nobody calls into @end any more. With the second end the rings go, though
+ * the sockets may stay for minutes, sending their FINs.
+ */
+void shunt_end_close(struct shunt_end *end)
+{
+	if (xchg(&end->closed, true))
+		return;
+	if (atomic_inc_return(&end->pair->nr_closed) == 2)
+		shunt_rings_free(end->pair);
 }
 
 void shunt_pair_put(struct shunt_pair *pair)
 {
 	if (!refcount_dec_and_test(&pair->refs))
 		return;
-	shunt_ring_free(&pair->dir[0].ring);
-	shunt_ring_free(&pair->dir[1].ring);
+	shunt_rings_free(pair);
 	shunt_sub(pairs_held, 1);
 	kmem_cache_free(pair_cache, pair);
 }
@@ -111,6 +129,7 @@ void shunt_end_join(struct sock *sk, struct shunt_end *end)
 	/* Whoever polled before us did not ask the ring for a wake-up. */
 	WRITE_ONCE(in->ring.want_data, 1);
 	WRITE_ONCE(end->state, SHUNT_JOINED);
+	/* Pairs with the barrier in shunt_end(), as above. */
 	smp_store_release(&sk->sk_prot, (struct proto *)&end->protos->joined);
 }
 
@@ -132,6 +151,8 @@ static u32 shunt_reader_quirks(const struct sock *sk,
 		quirks |= SHUNT_R_REPAIR;
 	if (READ_ONCE(sk->sk_peek_off) >= 0)
 		quirks |= SHUNT_R_PEEK_OFF;
+	if (sock_flag(sk, SOCK_FASYNC))
+		quirks |= SHUNT_R_SIGIO;
 	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
 		quirks |= SHUNT_R_SHUTDOWN;
 	return quirks;
@@ -171,7 +192,8 @@ static u32 shunt_ready_flag(struct sock *sk, struct shunt_end *end)
 {
 	u32 ready = READ_ONCE(shunt_in(end)->reader.flags) & SHUNT_R_READY;
 
-	if (ready || !end->ops)
+	/* Only now it shows whether the kernel accepted it for itself. */
+	if (ready || !end->ops || sk->sk_kern_sock)
 		return ready;
 	return shunt_has_stale_waiter(sk) ? 0 : SHUNT_R_READY;
 }
@@ -219,5 +241,6 @@ void shunt_end_detach(struct shunt_end *end)
 	WRITE_ONCE(in->reader.flags, SHUNT_R_CLOSED);
 	rcu_assign_pointer(end->sk, NULL);
 	wake_up_all(&in->space_wq);
+	shunt_end_close(end);
 	call_rcu(&end->rcu, shunt_end_free);
 }

@@ -86,6 +86,7 @@ static struct shunt_ops *shunt_ops_make(const struct proto_ops *base)
 	int i;								\
 									\
 	for (i = 0; i < SHUNT_MAX_PROTOS; i++) {			\
+		/* Pairs with the release below: an entry and its content. */ \
 		found = smp_load_acquire(&(table)[i]);			\
 		if (!found || found->base == (key))			\
 			break;						\
@@ -99,6 +100,7 @@ static struct shunt_ops *shunt_ops_make(const struct proto_ops *base)
 			found = (table)[i];				\
 			if (!found) {					\
 				found = make(key);			\
+				/* Pairs with the acquire above. */	\
 				smp_store_release(&(table)[i], found);	\
 			}						\
 		}							\

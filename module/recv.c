@@ -32,7 +32,7 @@ struct shunt_rx {
 static void shunt_wake_writer(struct shunt_dir *in)
 {
 	if (shunt_ring_wake_producer(&in->ring))
-		wake_up_interruptible_all(&in->space_wq);
+		wake_up_interruptible_sync_poll(&in->space_wq, EPOLLOUT);
 }
 
 /*
@@ -48,6 +48,7 @@ void shunt_reader_publish(struct sock *sk, struct shunt_end *end)
 	if (seen == READ_ONCE(in->reader.tcp_seen))
 		return;
 	WRITE_ONCE(in->ring.want_data, 1);
+	/* Pairs with the acquire in shunt_order_ok(). */
 	smp_store_release(&in->reader.tcp_seen, seen);
 	shunt_wake_writer(in);
 }

@@ -79,6 +79,7 @@ static inline u32 shunt_ring_space(struct shunt_ring *r, u32 need)
 
 	if (space >= need)
 		return space;
+	/* space: see the top */
 	r->tail_seen = smp_load_acquire(&r->tail);
 	return r->size - (r->head - r->tail_seen);
 }
@@ -93,6 +94,7 @@ static inline void shunt_ring_write_span(const struct shunt_ring *r, u32 n,
 /* Producer: hand over @n bytes that were put where write_span said. */
 static inline void shunt_ring_push(struct shunt_ring *r, u32 n)
 {
+	/* bytes: see the top */
 	smp_store_release(&r->head, r->head + n);
 }
 
@@ -103,6 +105,7 @@ static inline void shunt_ring_push(struct shunt_ring *r, u32 n)
  */
 static inline bool shunt_ring_wake_consumer(struct shunt_ring *r)
 {
+	/* sleep: see the top */
 	smp_mb();
 	if (!READ_ONCE(r->want_data))
 		return false;
@@ -114,6 +117,7 @@ static inline bool shunt_ring_wake_consumer(struct shunt_ring *r)
 static inline void shunt_ring_want_space(struct shunt_ring *r, u32 n)
 {
 	WRITE_ONCE(r->want_space, n);
+	/* sleep: see the top */
 	smp_mb();
 }
 
@@ -124,6 +128,7 @@ static inline u32 shunt_ring_used(struct shunt_ring *r)
 
 	if (used)
 		return used;
+	/* bytes: see the top */
 	r->head_seen = smp_load_acquire(&r->head);
 	return r->head_seen - r->tail;
 }
@@ -131,6 +136,7 @@ static inline u32 shunt_ring_used(struct shunt_ring *r)
 /* Consumer: unread bytes, all that are there now. */
 static inline u32 shunt_ring_used_now(struct shunt_ring *r)
 {
+	/* bytes: see the top */
 	r->head_seen = smp_load_acquire(&r->head);
 	return r->head_seen - r->tail;
 }
@@ -155,6 +161,7 @@ static inline void shunt_ring_read_span(const struct shunt_ring *r, u32 n,
 /* Consumer: give back @n bytes that were copied out. */
 static inline void shunt_ring_pop(struct shunt_ring *r, u32 n)
 {
+	/* space: see the top */
 	smp_store_release(&r->tail, r->tail + n);
 }
 
@@ -167,6 +174,7 @@ static inline bool shunt_ring_wake_producer(struct shunt_ring *r)
 {
 	u32 want;
 
+	/* sleep: see the top */
 	smp_mb();
 	want = READ_ONCE(r->want_space);
 	if (!want)
@@ -181,6 +189,7 @@ static inline bool shunt_ring_wake_producer(struct shunt_ring *r)
 static inline void shunt_ring_want_data(struct shunt_ring *r)
 {
 	WRITE_ONCE(r->want_data, 1);
+	/* sleep: see the top */
 	smp_mb();
 }
 

@@ -12,10 +12,13 @@
  * Blocking for TCP's memory is left to TCP: end->tcp_senders keeps the ring
  * closed meanwhile, and tx_lock free. Neighbours: ring.h, wait.c, recv.c.
  */
+#include <linux/gfp.h>
 #include <linux/mm.h>
-#include <linux/slab.h>
 
 #include "shunt.h"
+
+/* What a blocking writer gives to TCP before it tries the ring again, bytes. */
+#define SHUNT_TCP_PIECE		(256U << 10)
 
 struct shunt_tx {
 	struct sock *sk;
@@ -26,16 +29,38 @@ struct shunt_tx {
 	int sent;
 };
 
-/* tx_lock held. The memory is charged to the writer's memory cgroup. */
-static bool shunt_ring_alloc(struct shunt_ring *ring)
+/*
+ * Contiguous pages: no page tables to walk, and one charge that is made or not
+ * made, to the writer's memory cgroup. No retry and no OOM kill: where memory
+ * is short the ring is smaller, or there is none and the bytes use TCP.
+ */
+static u8 *shunt_ring_pages(u32 *size)
+{
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_COMP | __GFP_NOWARN |
+		    __GFP_NORETRY;
+	unsigned long pages;
+
+	for (; *size >= SHUNT_RING_MIN; *size /= 2) {
+		pages = __get_free_pages(gfp, get_order(*size));
+		if (pages)
+			return (u8 *)pages;
+	}
+	return NULL;
+}
+
+/* tx_lock held. After a failure the next try is a second away. */
+static bool shunt_ring_alloc(struct shunt_end *end, struct shunt_ring *ring)
 {
 	u32 size = READ_ONCE(shunt_ring_size);
-	void *buf;
+	u8 *buf;
 
-	/* No retry, no OOM kill: a full cgroup means TCP. */
-	buf = kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_NORETRY);
-	if (!buf)
+	if (end->ring_retry && time_before(jiffies, end->ring_retry))
 		return false;
+	buf = shunt_ring_pages(&size);
+	if (!buf) {
+		end->ring_retry = (jiffies + HZ) | 1;
+		return false;
+	}
 	shunt_ring_attach(ring, buf, size);
 	shunt_count(rings);
 	shunt_add(ring_memory, size);
@@ -60,6 +85,8 @@ static enum shunt_fallback shunt_reader_reason(u32 flags)
 		return SHUNT_FB_taken_over;
 	if (flags & SHUNT_R_REPAIR)
 		return SHUNT_FB_repair;
+	if (flags & SHUNT_R_SIGIO)
+		return SHUNT_FB_sigio;
 	return SHUNT_FB_peek_off;
 }
 
@@ -79,7 +106,7 @@ static enum shunt_fallback shunt_tx_reason(struct sock *sk,
 		return shunt_reader_reason(flags);
 	if (READ_ONCE(end->writer_quirk) != SHUNT_FB_none)
 		return READ_ONCE(end->writer_quirk);
-	if (!out->ring.size && !shunt_ring_alloc(&out->ring))
+	if (!out->ring.size && !shunt_ring_alloc(end, &out->ring))
 		return SHUNT_FB_nomem;
 	if (end->tcp_senders || !shunt_order_ok(sk, end))
 		return SHUNT_FB_tcp_unread;
@@ -184,60 +211,93 @@ static void shunt_tcp_sent(struct shunt_end *end, enum shunt_fallback why, int n
 	shunt_count_tcp(why, n);
 }
 
+/* At most @most bytes of what is left, with @flags. */
 static int shunt_tcp_sendmsg(struct shunt_tx *tx, enum shunt_fallback why,
-			     int flags)
+			     int flags, size_t most)
 {
 	struct proto *base = shunt_base(tx->sk, tx->end);
+	struct iov_iter *iter = &tx->msg->msg_iter;
+	size_t left = iov_iter_count(iter), held;
 	int n;
 
-	tx->msg->msg_flags = flags;
-	n = base->sendmsg(tx->sk, tx->msg, msg_data_left(tx->msg));
+	held = left > most ? left - most : 0;
+	iov_iter_truncate(iter, left - held);
+	tx->msg->msg_flags = held ? flags | MSG_MORE : flags;
+	n = base->sendmsg(tx->sk, tx->msg, left - held);
 	tx->msg->msg_flags = tx->flags;
+	iov_iter_reexpand(iter, iov_iter_count(iter) + held);
 	shunt_tcp_sent(tx->end, why, n);
 	return n;
 }
 
 /* TCP may sleep: others get tx_lock, but not the ring, until it is done. */
 static int shunt_tcp_send_blocking(struct shunt_tx *tx, enum shunt_fallback why,
-				   int flags)
+				   int flags, size_t most)
 {
 	int n;
 
 	tx->end->tcp_senders++;
 	mutex_unlock(&tx->end->tx_lock);
-	n = shunt_tcp_sendmsg(tx, why, flags);
+	n = shunt_tcp_sendmsg(tx, why, flags, most);
 	mutex_lock(&tx->end->tx_lock);
 	tx->end->tcp_senders--;
 	return n;
 }
 
 /*
- * tx_lock held. The rest of the message goes to TCP, at first without sleeping
- * so that no other thread's bytes come between. A call that has sent something
- * returns that; an error then waits for the next call, as in TCP.
+ * TCP told this call of the socket's error, and so forgot it. The call returns
+ * what it has sent; the error is for the next.
+ */
+static void shunt_keep_error(const struct shunt_tx *tx, int err)
+{
+	if (!tx->sent || inet_sk_state_load(tx->sk) != TCP_CLOSE)
+		return;
+	lock_sock(tx->sk);
+	if ((err == -ECONNRESET || err == -ETIMEDOUT || err == -ECONNABORTED ||
+	     err == -EHOSTUNREACH || err == -ENETUNREACH) && !tx->sk->sk_err)
+		WRITE_ONCE(tx->sk->sk_err, -err);
+	release_sock(tx->sk);
+}
+
+/*
+ * tx_lock held. The next bytes of the message go to TCP, at first without
+ * sleeping so that no other thread's come between. Of a long message it is one
+ * piece, so that a writer whose reader catches up gets back into the ring. What
+ * TCP took is added to tx->sent; 0, or an error that ends the call. A call that
+ * has sent something returns that; the error waits for the next, as in TCP.
  */
 static int shunt_send_by_tcp(struct shunt_tx *tx, enum shunt_fallback why)
 {
+	size_t left = msg_data_left(tx->msg), most = left;
 	int flags = tx->flags, n;
 
+	if (tx->may_wait)
+		most = min_t(size_t, left, SHUNT_TCP_PIECE);
 	if (tx->sent) {
 		if (READ_ONCE(tx->sk->sk_err) ||
 		    (READ_ONCE(tx->sk->sk_shutdown) & SEND_SHUTDOWN))
-			return tx->sent;
+			return -EPIPE;
 		flags |= MSG_NOSIGNAL;
 	}
-	n = shunt_tcp_sendmsg(tx, why, flags | MSG_DONTWAIT);
+	n = shunt_tcp_sendmsg(tx, why, flags | MSG_DONTWAIT, most);
 	if (n > 0) {
 		tx->sent += n;
+		most -= n;
 		flags |= MSG_NOSIGNAL;
 	}
-	if (tx->flags & MSG_DONTWAIT || !msg_data_left(tx->msg) ||
-	    (n < 0 && n != -EAGAIN))
-		return tx->sent ?: n;
-	n = shunt_tcp_send_blocking(tx, why, flags);
-	if (n > 0)
-		tx->sent += n;
-	return tx->sent ?: n;
+	if (n < 0)
+		shunt_keep_error(tx, n);
+	if (!most || (n < 0 && (n != -EAGAIN || !tx->may_wait)))
+		return min(n, 0);
+	if (!tx->may_wait)
+		return -EAGAIN;
+	n = shunt_tcp_send_blocking(tx, why, flags, most);
+	if (n < 0) {
+		shunt_keep_error(tx, n);
+		return n;
+	}
+	tx->sent += n;
+	return n == most ? 0 : -EAGAIN;
 }
 
 /* A reader that asked for more than one byte at a time counts both queues. */
@@ -281,16 +341,18 @@ int shunt_sendmsg(struct sock *sk, struct msghdr *msg, size_t size)
 	mutex_lock(&end->tx_lock);
 	why = shunt_msg_reason(msg);
 	if (unlikely(why)) {
-		err = shunt_tcp_send_blocking(&tx, why, tx.flags);
+		err = shunt_tcp_send_blocking(&tx, why, tx.flags, size);
 		goto unlock;
 	}
-	why = shunt_send_by_ring(&tx, &err);
-	if (why)
-		err = shunt_send_by_tcp(&tx, why);
-	else if (tx.sent)
-		err = tx.sent;
+	do {
+		why = shunt_send_by_ring(&tx, &err);
+		if (why)
+			err = shunt_send_by_tcp(&tx, why);
+	} while (!err && msg_data_left(msg));
 	if (unlikely(why == SHUNT_FB_rcvlowat))
 		shunt_nudge_lowat_reader(end);
+	if (tx.sent)
+		err = tx.sent;
 unlock:
 	mutex_unlock(&end->tx_lock);
 	return err;

@@ -61,7 +61,8 @@ enum {
 	SHUNT_R_REPAIR		= BIT(6),
 	SHUNT_R_PEEK_OFF	= BIT(7),
 	SHUNT_R_SHUTDOWN	= BIT(8),
-	SHUNT_R_LEFT		= BIT(9),	/* alive, but TCP's again */
+	SHUNT_R_SIGIO		= BIT(9),
+	SHUNT_R_LEFT		= BIT(10),	/* alive, but TCP's again */
 };
 
 /* One direction: the bytes from one end to the other. */
@@ -111,8 +112,10 @@ struct shunt_end {
 	u8 state;			/* enum shunt_state */
 	u8 last_fallback;		/* enum shunt_fallback */
 	u8 writer_quirk;		/* enum shunt_fallback; socket locked */
+	bool closed;			/* counted in pair->nr_closed */
 	bool stalled;			/* tx_lock: the reader did not move */
 	u32 stall_pos;			/* tx_lock: where it stood then */
+	unsigned long ring_retry;	/* tx_lock: jiffies; no ring before it */
 	u32 spin_us;			/* receive spin budget, 0: the socket's */
 	u32 tcp_senders;		/* tx_lock: blocked in TCP's sendmsg */
 	u64 ring_bytes;			/* tx_lock: sent by ring */
@@ -131,6 +134,7 @@ struct shunt_pair {
 	struct shunt_end end[2];	/* 0 made the offer */
 	refcount_t refs;		/* one an attached end, offer, work */
 	bool matched;			/* both ends are known */
+	atomic_t nr_closed;		/* ends that never use a ring again */
 	bool is_listed;			/* bucket lock: counted as joined */
 	bool offered;			/* bucket lock: in the offer table */
 	unsigned long expires;		/* jiffies; 0: never */
@@ -156,6 +160,7 @@ static inline struct shunt_end *shunt_end(const struct sock *sk)
 	/* sk_prot, which led here, was read before; it is stored last. */
 	smp_rmb();
 	data = (__force void *)READ_ONCE(icsk->icsk_ulp_data);
+	/* Pairs with the second smp_wmb() in shunt_ulp_clear(). */
 	smp_rmb();
 	return READ_ONCE(icsk->icsk_ulp_ops) == &shunt_ulp_ops ? data : NULL;
 }
@@ -204,6 +209,7 @@ void shunt_end_attach(struct sock *sk, struct shunt_end *end,
 		      const struct shunt_protos *protos);
 void shunt_end_join(struct sock *sk, struct shunt_end *end);
 void shunt_end_detach(struct shunt_end *end);
+void shunt_end_close(struct shunt_end *end);
 void shunt_end_update(struct sock *sk, struct shunt_end *end);
 
 /* proto.c */

@@ -27,7 +27,7 @@
 	X(refused_kernel)	/* a socket of the kernel's own */	\
 	X(refused_user_data)	/* a kernel user holds it: sockmap, KCM, ... */ \
 	X(refused_filter)	/* has a socket filter */		\
-	X(refused_signed)	/* TCP MD5 or AO */			\
+	X(refused_authenticated) /* TCP MD5 or AO */			\
 	X(refused_proto)	/* a proto we can't copy */		\
 	X(refused_no_offer)	/* the other end was not offered */	\
 	X(refused_not_peers)	/* the two are not one connection's */	\
@@ -58,6 +58,7 @@
 	X(taken_over)		/* a kernel user reads the socket */	\
 	X(repair)		/* TCP_REPAIR */			\
 	X(peek_off)		/* the reader set SO_PEEK_OFF */	\
+	X(sigio)		/* the reader wants a signal for each arrival */ \
 	X(pacing)		/* SO_MAX_PACING_RATE */		\
 	X(left)			/* the socket left the ring */
 

@@ -15,8 +15,9 @@
 #include <linux/sched/stat.h>
 
 #include "shunt.h"
+#include "compat/compat.h"
 
-/* How long a writer waits for a reader that does not move. */
+/* A reader that does not move for as long has stalled its writer. */
 #define SHUNT_STALL_NS		(NSEC_PER_MSEC)
 /* How often it waits that long for a reader that moves, but too little. */
 #define SHUNT_STALL_ROUNDS	8
@@ -52,8 +53,10 @@ static bool shunt_readable_now(const struct sock *sk, struct shunt_end *end)
  */
 bool shunt_order_ok(const struct sock *sk, struct shunt_end *end)
 {
-	return READ_ONCE(tcp_sk(sk)->write_seq) ==
-	       smp_load_acquire(&shunt_out(end)->reader.tcp_seen);
+	/* Pairs with the release in shunt_reader_publish(). */
+	u32 seen = smp_load_acquire(&shunt_out(end)->reader.tcp_seen);
+
+	return READ_ONCE(tcp_sk(sk)->write_seq) == seen;
 }
 
 void shunt_wake_reader(struct shunt_end *reader)
@@ -196,16 +199,28 @@ static bool shunt_spin_for_reader(struct sock *sk, struct shunt_end *end,
 	return false;
 }
 
+/* 0, -ETIME if the reader took too long, or a signal's error. */
+static int shunt_wait_tick(struct sock *sk, struct shunt_end *end, u32 want)
+{
+	struct shunt_dir *out = shunt_out(end);
+
+	shunt_ring_want_space(&out->ring, max(want, 1U));
+	return wait_event_interruptible_hrtimeout(out->space_wq,
+			shunt_writer_may(sk, end, want),
+			ns_to_ktime(SHUNT_STALL_NS));
+}
+
 /*
  * A blocking writer waits for the reader: with @want, for that much space, else
  * for the bytes in TCP to be read. Called with tx_lock, which is given up
- * meanwhile. False: give the bytes to TCP, the reader doesn't move, or a signal
- * wants attention (TCP, which has room, would not have slept at all).
+ * meanwhile. False: give the bytes to TCP, because the reader stood still, or
+ * moves too little, or a signal wants attention (TCP, which has room, would not
+ * have slept at all).
  */
 bool shunt_wait_for_reader(struct sock *sk, struct shunt_end *end, u32 want)
 {
 	struct shunt_dir *out = shunt_out(end);
-	u32 pos = shunt_reader_pos(out);
+	u32 pos = shunt_reader_pos(out), then;
 	int rounds = 0, err;
 
 	if (end->stalled && end->stall_pos == pos)
@@ -213,20 +228,17 @@ bool shunt_wait_for_reader(struct sock *sk, struct shunt_end *end, u32 want)
 	end->stalled = false;
 	mutex_unlock(&end->tx_lock);
 	err = shunt_spin_for_reader(sk, end, want) ? 0 : -ETIME;
-	while (err == -ETIME) {
-		shunt_ring_want_space(&out->ring, max(want, 1U));
-		err = wait_event_interruptible_hrtimeout(out->space_wq,
-				shunt_writer_may(sk, end, want),
-				ns_to_ktime(SHUNT_STALL_NS));
-		if (err != -ETIME || ++rounds == SHUNT_STALL_ROUNDS ||
-		    pos == shunt_reader_pos(out))
-			break;
+	while (err == -ETIME && rounds++ < SHUNT_STALL_ROUNDS) {
+		then = pos;
+		err = shunt_wait_tick(sk, end, want);
 		pos = shunt_reader_pos(out);
+		if (pos == then)
+			break;
 	}
 	mutex_lock(&end->tx_lock);
 	if (!err)
 		return true;
 	end->stalled = err == -ETIME;
-	end->stall_pos = shunt_reader_pos(out);
+	end->stall_pos = pos;
 	return false;
 }

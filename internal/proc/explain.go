@@ -28,19 +28,19 @@ var meanings = map[string]string{
 }
 
 var refusals = map[string]string{
-	"state":       "the socket is not an established plain TCP connection",
-	"ulp":         "the socket has another upper-layer protocol (kTLS), or is joined already",
-	"mptcp":       "the socket is MPTCP",
-	"repair":      "the socket is in TCP_REPAIR",
-	"kernel":      "the socket is the kernel's own",
-	"user_data":   "a part of the kernel holds the socket (sockmap, KCM, a tunnel)",
-	"filter":      "the socket has a socket filter",
-	"signed":      "the connection is signed (TCP MD5 or AO)",
-	"proto":       "the socket's protocol cannot be copied",
-	"no_offer":    "the other end was not offered: it is remote, or not under the policy",
-	"not_peers":   "the two sockets are not the ends of one connection",
-	"offers_full": "too many offers wait already",
-	"nomem":       "out of memory",
+	"state":         "the socket is not an established plain TCP connection",
+	"ulp":           "the socket has another upper-layer protocol (kTLS), or is joined already",
+	"mptcp":         "the socket is MPTCP",
+	"repair":        "the socket is in TCP_REPAIR",
+	"kernel":        "the socket is the kernel's own",
+	"user_data":     "a part of the kernel holds the socket (sockmap, KCM, a tunnel)",
+	"filter":        "the socket has a socket filter",
+	"authenticated": "the connection is authenticated (TCP MD5 or AO)",
+	"proto":         "the socket's protocol cannot be copied",
+	"no_offer":      "the other end was not offered: it is remote, or not under the policy",
+	"not_peers":     "the two sockets are not the ends of one connection",
+	"offers_full":   "too many offers wait already",
+	"nomem":         "out of memory",
 }
 
 var fallbacks = map[string]string{
@@ -58,6 +58,7 @@ var fallbacks = map[string]string{
 	"taken_over":  "a part of the kernel reads the socket",
 	"repair":      "TCP_REPAIR",
 	"peek_off":    "the reader set SO_PEEK_OFF",
+	"sigio":       "the reader wants a signal for each arrival (O_ASYNC)",
 	"pacing":      "the sender set SO_MAX_PACING_RATE",
 	"left":        "the socket left the ring",
 }
