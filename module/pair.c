@@ -213,7 +213,8 @@ void shunt_end_update(struct sock *sk, struct shunt_end *end)
 		return;
 	shunt_install_ops(sk, end);
 	flags = shunt_ready_flag(sk, end) | shunt_reader_quirks(sk, end) |
-		(READ_ONCE(in->reader.flags) & SHUNT_R_CLOSED);
+		(READ_ONCE(in->reader.flags) &
+		 (SHUNT_R_CLOSED | SHUNT_R_LEFT));
 	if (flags != READ_ONCE(in->reader.flags))
 		WRITE_ONCE(in->reader.flags, flags);
 	WRITE_ONCE(end->writer_quirk, shunt_writer_quirk(sk));
