@@ -17,15 +17,11 @@ int shunt_recvmsg_compat(struct sock *sk, struct msghdr *msg, size_t len,
 }
 #endif
 
-/* kfuncs are called by JIT-compiled programs only. */
+/* kfuncs are called by JIT-compiled programs only; bpf_jit_enable=0 is the CLI's. */
 int shunt_compat_check(void)
 {
-	if (!IS_ENABLED(CONFIG_BPF_SYSCALL) || !IS_ENABLED(CONFIG_CGROUP_BPF)) {
-		pr_err("tcp_shunt: this kernel has no BPF for cgroups (CONFIG_BPF_SYSCALL, CONFIG_CGROUP_BPF): it can't be told what to join\n");
-		return -EOPNOTSUPP;
-	}
-	if (!IS_ENABLED(CONFIG_BPF_JIT)) {
-		pr_err("tcp_shunt: this kernel has no BPF JIT (CONFIG_BPF_JIT): programs can't call the module\n");
+	if (!IS_ENABLED(SHUNT_WITHOUT_BPF) && !IS_ENABLED(CONFIG_CGROUP_BPF)) {
+		pr_err("tcp_shunt: this kernel has no BPF for cgroups (CONFIG_CGROUP_BPF): it can't be told what to join\n");
 		return -EOPNOTSUPP;
 	}
 	return 0;

@@ -19,12 +19,19 @@
 #ifndef CONFIG_INET
 #error "tcp_shunt needs CONFIG_INET"
 #endif
+
+/*
+ * A sanitizer's kernel (User-Mode Linux has no BPF JIT) may be told to do
+ * without: there applications join by setsockopt(TCP_ULP) alone.
+ */
+#ifndef SHUNT_WITHOUT_BPF
 #ifndef CONFIG_BPF_JIT
 #error "tcp_shunt needs CONFIG_BPF_JIT: BPF programs call it"
 #endif
 #ifndef CONFIG_DEBUG_INFO_BTF_MODULES
 #error "tcp_shunt needs CONFIG_DEBUG_INFO_BTF and CONFIG_DEBUG_INFO_BTF_MODULES: BPF programs find it by BTF"
 #endif
+#endif /* SHUNT_WITHOUT_BPF */
 
 /* 7.1: proto.recvmsg lost addr_len, which TCP never used. */
 #ifdef SHUNT_RECVMSG_ADDR_LEN
