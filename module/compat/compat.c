@@ -20,9 +20,9 @@ int shunt_recvmsg_compat(struct sock *sk, struct msghdr *msg, size_t len,
 /* kfuncs are called by JIT-compiled programs only; bpf_jit_enable=0 is the CLI's. */
 int shunt_compat_check(void)
 {
-	if (!IS_ENABLED(SHUNT_WITHOUT_BPF) && !IS_ENABLED(CONFIG_CGROUP_BPF)) {
-		pr_err("tcp_shunt: this kernel has no BPF for cgroups (CONFIG_CGROUP_BPF): it can't be told what to join\n");
-		return -EOPNOTSUPP;
-	}
+#if !defined(CONFIG_CGROUP_BPF) && !defined(SHUNT_WITHOUT_BPF)
+	pr_err("tcp_shunt: this kernel has no BPF for cgroups (CONFIG_CGROUP_BPF): it can't be told what to join\n");
+	return -EOPNOTSUPP;
+#endif
 	return 0;
 }
