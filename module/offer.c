@@ -12,8 +12,8 @@
  *
  * The active end's handshake ends first; it puts an offer into a hash table.
  * The passive end looks for it. An offer that nobody matches (the peer is
- * remote, or not under the policy) leaves the table and the socket after two
- * seconds; the socket is plain TCP again, with no trace of us.
+ * remote, or not under the policy) leaves the table and the socket after half a
+ * second; the socket is plain TCP again, with no trace of us.
  *
  * Refused are sockets whose stream we can't know to be TCP's own: see
  * shunt_refuse(). Neighbours: kfunc.c and proto.c call in, pair.c attaches.
@@ -26,7 +26,12 @@
 #include "shunt.h"
 
 #define SHUNT_OFFER_BITS	10
-#define SHUNT_OFFER_LIFE	(2 * HZ)
+/*
+ * The passive end's handshake ends microseconds later, or after a delayed ACK.
+ * Longer would only make connections to other machines carry us longer.
+ */
+#define SHUNT_OFFER_LIFE	(HZ / 2)
+#define SHUNT_SWEEP_PERIOD	(HZ / 4)
 #define SHUNT_OFFERS_MAX	65536
 
 struct shunt_bucket {
@@ -177,7 +182,8 @@ static int shunt_offer_add(struct sock *sk, u32 spin_us, unsigned long expires,
 	shunt_count(offers);
 	shunt_count(offers_pending);
 	if (expires && !delayed_work_pending(&sweep_work))
-		queue_delayed_work(shunt_wq, &sweep_work, HZ);
+		queue_delayed_work(shunt_wq, &sweep_work,
+				   SHUNT_SWEEP_PERIOD);
 	return 0;
 }
 
@@ -445,7 +451,8 @@ static void shunt_sweep(struct work_struct *work)
 		cond_resched();
 	}
 	if (more)
-		queue_delayed_work(shunt_wq, &sweep_work, HZ);
+		queue_delayed_work(shunt_wq, &sweep_work,
+				   SHUNT_SWEEP_PERIOD);
 }
 
 void shunt_offer_stop(void)
