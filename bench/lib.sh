@@ -11,6 +11,7 @@
 # bench/targets read them.
 
 GROUP=/sys/fs/cgroup/demo
+OTHER_GROUP=/sys/fs/cgroup/plain
 CELLS=/out/cells
 STATS=/proc/tcp_shunt/stats
 
@@ -46,8 +47,9 @@ at() {
 }
 
 # inside / outside COMMAND...: of the policy's cgroup; in a process of its own.
+# Outside is a cgroup as well: being in one costs, whatever it is for.
 inside() { (echo "$BASHPID" >"$GROUP/cgroup.procs" && at "$@"); }
-outside() { (at "$@"); }
+outside() { (echo "$BASHPID" >"$OTHER_GROUP/cgroup.procs" && at "$@"); }
 
 # port KIND SERVICE: plain servers and joined ones have ports of their own.
 port() {
